@@ -1,0 +1,1 @@
+"""The faces: command line, REST, MCP and the web page."""

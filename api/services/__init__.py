@@ -1,0 +1,1 @@
+"""One service a noun; every face calls only these."""

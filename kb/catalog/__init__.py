@@ -1,0 +1,1 @@
+"""SQLite as the truth of a home."""

@@ -1,0 +1,1 @@
+"""Adapters of the lexical and vector engines."""

@@ -1,0 +1,1 @@
+"""Embedding and reranking models, and their profiles."""

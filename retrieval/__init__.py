@@ -1,0 +1,1 @@
+"""A question in, ranked and cited chunks out, or nothing."""
