@@ -41,4 +41,6 @@ def embedding_key(text: str) -> bytes:
 
 def _joined(headings: tuple[str, ...], prefix: str, overlap: str, core: str) -> str:
     path = PATH_SEPARATOR.join(headings)
-    return "\n".join(part for part in (path, prefix.rstrip("\n"), overlap.strip(), core.strip()) if part)
+    return "\n".join(
+        part for part in (path, prefix.rstrip("\n"), overlap.strip(), core.strip()) if part
+    )
