@@ -10,7 +10,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import TracebackType
 
-from ingest.limits import Limits
 from ingest.split import ChunkRules
 from ingest.workers import ParserPool
 from kb.analyzer import DEFAULT_ANALYZER
@@ -110,7 +109,7 @@ class Engines:
         """The parser processes, started when first asked for."""
         with self._lock:
             if self._pool is None:
-                self._pool = ParserPool(2, Limits.of(self.settings.limits))
+                self._pool = ParserPool(2, self.settings.limits)
             return self._pool
 
     def take_notices(self) -> list[str]:

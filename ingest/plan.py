@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from ingest.discover import Found, Skipped, discover, found_file
+from ingest.discover import Found, Skipped, discover, file_url, found_file, printable_name
 from kb.errors import UsageError
+from kb.globs import path_filter
 from kb.store import DocumentFacts, RootRecord, Store
 
 SETTLED_NS = 2_000_000_000
@@ -149,20 +149,20 @@ def _plan_root(
     prefix = "" if str(part) == "." else f"{part}/"
     known = store.document_facts(root.id) if root.id else {}
     excluded = store.exclusions(root.id) if root.id else frozenset()
-    everything = list(discover(root_path, include=(), exclude=()))
-    wanted = _wanted(root_path, everything, options=options)
     present: set[str] = set()
-    for entry in everything:
+    for entry in discover(root_path):
         relative = entry.relative
         if prefix and not f"{relative}/".startswith(prefix):
             continue
         if isinstance(entry, Skipped):
+            if entry.failed and relative == "." and known and not options.confirmed:
+                raise _lost_root(root, len(known), "cannot be read")
             (plan.unreadable if entry.failed else plan.skipped).append(entry)
             if entry.failed or entry.reason not in {"ignored", "hidden"}:
                 present.add(relative)
             continue
         present.add(relative)
-        if relative not in wanted:
+        if not _is_wanted(relative, options=options):
             plan.skipped.append(Skipped(relative=relative, source=entry.source, reason="excluded"))
             continue
         uri_path = f"{root.label}/{relative}"
@@ -175,13 +175,9 @@ def _plan_root(
         plan.synced_roots.append(root.id)
 
 
-def _wanted(
-    root_path: Path, everything: Iterable[Found | Skipped], *, options: SyncOptions
-) -> frozenset[str]:
-    if not options.include and not options.exclude:
-        return frozenset(e.relative for e in everything if isinstance(e, Found))
-    chosen = discover(root_path, include=options.include, exclude=options.exclude)
-    return frozenset(e.relative for e in chosen if isinstance(e, Found))
+def _is_wanted(relative: str, *, options: SyncOptions) -> bool:
+    included = not options.include or any(path_filter(g)(relative) for g in options.include)
+    return included and not any(path_filter(g)(relative) for g in options.exclude)
 
 
 def _plan_found(
@@ -265,7 +261,7 @@ def _plan_file(
         return
     root = store.root_for(collection, str(path))
     if root is not None:
-        relative = path.relative_to(root.path).as_posix()
+        relative = printable_name(path.relative_to(root.path).as_posix())
         uri_path = f"{root.label}/{relative}"
         root_id: int | None = root.id
         known = store.document_facts(root.id).get(uri_path)
@@ -274,9 +270,9 @@ def _plan_file(
     else:
         root_id = None
         uri_path, known = _single_file_path(store, collection, path, taken=taken)
-        if uri_path != path.name:
+        if uri_path != entry.relative:
             plan.notices.append(
-                f"another document is named {path.name!r}; {path} is kept as {uri_path!r}"
+                f"another document is named {entry.relative!r}; {path} is kept as {uri_path!r}"
             )
     taken.add(uri_path)
     _plan_found(entry, uri_path, root_id, known=known, plan=plan, options=options)
@@ -287,17 +283,13 @@ def _single_file_path(
 ) -> tuple[str, DocumentFacts | None]:
     """Find the document of a lone file, or a free name for it (`name`, `name~2` and so on)."""
     source = file_url(path)
+    stem, suffix = printable_name(path.stem), printable_name(path.suffix)
     number = 1
     while True:
-        name = path.name if number == 1 else f"{path.stem}~{number}{path.suffix}"
+        name = f"{stem}{suffix}" if number == 1 else f"{stem}~{number}{suffix}"
         known = store.facts_of(collection, name)
         if known is not None and known.source == source:
             return name, known
         if known is None and name not in taken and not store.is_root_label(collection, name):
             return name, None
         number += 1
-
-
-def file_url(path: Path) -> str:
-    """Return the `file:` URL of an absolute path, percent-encoded from its bytes."""
-    return "file://" + urllib.parse.quote(os.fsencode(path.as_posix()), safe="/:~")

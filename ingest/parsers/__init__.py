@@ -1,1 +1,1 @@
-"""One file a format."""
+"""Parsers, one module a format."""
