@@ -9,7 +9,17 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from kb.types import ModelIdentity, Ordinals, ParsedDocument, Passage, Ranking, TermIds, Vectors
+from kb.types import (
+    DocumentRecord,
+    ModelIdentity,
+    Ordinals,
+    ParsedDocument,
+    Passage,
+    Ranking,
+    Section,
+    TermIds,
+    Vectors,
+)
 
 Progress = Callable[[Mapping[str, object]], None]
 """Takes an event such as `{"event": "document", "uri": …}`; must not block for long."""
@@ -174,6 +184,9 @@ class CollectionView(Protocol):
 
     def neighbours(self, passage: Passage, *, before: int, after: int) -> list[Passage]:
         """Return the passage with up to so many chunks around it in its document, in order."""
+
+    def sections(self, document: DocumentRecord) -> list[Section]:
+        """Return a visible document's outline in text order."""
 
     def allowed(self, *, path: str | None, where: Mapping[str, str]) -> Ordinals:
         """Return the visible chunks that pass the filters, sorted.

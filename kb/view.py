@@ -11,13 +11,21 @@ import numpy.typing as npt
 
 from kb.catalog.database import RowSource
 from kb.catalog.publishing import Change
-from kb.catalog.reading import as_json, passages_where, terms_of, vectors_of
+from kb.catalog.reading import as_json, passages_where, sections_of, terms_of, vectors_of
 from kb.catalog.records import CollectionRecord
 from kb.engines import Engine
 from kb.globs import path_filter
 from kb.ports import LexicalIndex, VectorIndex
 from kb.text import SCRIPTS
-from kb.types import ModelIdentity, Ordinals, Passage, TermIds, Vectors
+from kb.types import (
+    DocumentRecord,
+    ModelIdentity,
+    Ordinals,
+    Passage,
+    Section,
+    TermIds,
+    Vectors,
+)
 
 _SCRIPT_CODES = {script: code for code, script in enumerate(SCRIPTS)}
 
@@ -179,6 +187,14 @@ class StoredView:
             "AND k.sequence BETWEEN ? AND ?",
             (int(passage.ordinal), passage.sequence - before, passage.sequence + after),
         )
+
+    def sections(self, document: DocumentRecord) -> list[Section]:
+        """Return a visible document's outline in text order."""
+        rows = self._source.rows(
+            "SELECT outline FROM revisions WHERE document_id = ? AND number = ?",
+            (document.id, document.revision),
+        )
+        return sections_of(rows[0][0]) if rows else []
 
     def allowed(self, *, path: str | None, where: Mapping[str, str]) -> Ordinals:
         """Return the visible chunks that pass the filters, sorted.
