@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
+_MIB = 1 << 20
+_HASHED = frozenset({".json", ".txt", ".model", ".safetensors", ".bin"})
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_POOLING_KEY = "pooling_mode_"
 _DIMENSION_KEYS = ("out_features", "word_embedding_dimension", "embedding_dimension")
 
 
@@ -41,6 +45,23 @@ class ModelFolder:
         return found
 
     @property
+    def pooling(self) -> str:
+        """How token vectors become one: `cls`, `mean` and the like, or `unknown`."""
+        for module in _modules(self.folder):
+            settings = _json_object(module / "config.json")
+            named = settings.get("pooling_mode")
+            if isinstance(named, str):
+                return named
+            for key, is_chosen in settings.items():
+                if key.startswith(_POOLING_KEY) and is_chosen is True:
+                    return (
+                        key.removeprefix(_POOLING_KEY)
+                        .removesuffix("_token")
+                        .removesuffix("_tokens")
+                    )
+        return "unknown"
+
+    @property
     def size_bytes(self) -> int:
         """Sum of its files; links into a hub cache are followed."""
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
@@ -63,19 +84,29 @@ def hub_cache(environment: Mapping[str, str]) -> Path:
     return Path("~/.cache/huggingface/hub").expanduser()
 
 
-def find_model(name: str, *, home: Path, cache: Path) -> ModelFolder | None:
+def model_at(path: str) -> ModelFolder | None:
+    """Return the complete model in a folder, None if there is none."""
+    folder = Path(path).expanduser()
+    if not path or not folder.is_dir() or what_is_missing(folder):
+        return None
+    # The absolute path is pinned, so that a collection finds it from any working folder.
+    return ModelFolder(str(folder.resolve()), folder.resolve(), None)
+
+
+def find_model(name: str, *, cache: Path, home: Path | None = None) -> ModelFolder | None:
     """Return a hub model that is complete on this machine: the home's own copy, else the cache's.
 
     Args:
         name: Such as `BAAI/bge-m3`.
-        home: Copies lie in `models/BAAI--bge-m3` under it.
         cache: See `hub_cache`.
+        home: Copies lie in `models/BAAI--bge-m3` under it; None to look in the cache only.
     """
     if not is_hub_name(name):
         return None
-    copy = home / "models" / name.replace("/", "--")
-    if not what_is_missing(copy):
-        return ModelFolder(name, copy, None)
+    if home is not None:
+        copy = home / "models" / name.replace("/", "--")
+        if not what_is_missing(copy):
+            return ModelFolder(name, copy, None)
     return _newest_snapshot(name, cache / f"models--{name.replace('/', '--')}")
 
 
@@ -89,6 +120,27 @@ def every_model(*, home: Path, cache: Path) -> list[ModelFolder]:
     }
     found = (find_model(name, home=home, cache=cache) for name in sorted(names))
     return [model for model in found if model is not None]
+
+
+def content_revision(folder: Path) -> str:
+    """Return a hash over what decides a model's vectors: its configuration and weights.
+
+    Of each file the size and the first and last MiB are hashed, which tells apart weights
+    of gigabytes in milliseconds. Notes and other engines' copies are left out.
+    """
+    digest = hashlib.sha256()
+    modules = {folder, *_modules(folder)}
+    for file in sorted(f for module in modules for f in module.glob("*") if f.is_file()):
+        if file.suffix not in _HASHED:
+            continue
+        size_bytes = file.stat().st_size
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{size_bytes}\0".encode())
+        with file.open("rb") as stream:
+            digest.update(stream.read(_MIB))
+            if size_bytes > _MIB:
+                stream.seek(max(_MIB, size_bytes - _MIB))
+                digest.update(stream.read(_MIB))
+    return f"sha256:{digest.hexdigest()}"
 
 
 def what_is_missing(folder: Path) -> str:

@@ -18,6 +18,7 @@ from kb.models.folders import (
     find_model,
     hub_cache,
     is_hub_name,
+    model_at,
     what_is_missing,
 )
 from kb.ports import Embedder
@@ -106,7 +107,7 @@ def installed_models(settings: EmbeddingSettings, *, home: Path) -> list[Install
             )
         )
     found = {m.name: m for m in every_model(home=home, cache=hub_cache(os.environ))}
-    chosen = _folder_of(settings.model)
+    chosen = model_at(settings.model)
     if chosen is not None:
         found[chosen.name] = chosen
     models += [
@@ -146,13 +147,14 @@ def _automatic(settings: EmbeddingSettings, home: Path) -> Resolved:
 def _sentence_transformer(model: ModelFolder, settings: EmbeddingSettings) -> Embedder:
     from kb.models.sentence_transformer import SentenceTransformerEmbedder
 
-    return SentenceTransformerEmbedder(
+    embedder: Embedder = SentenceTransformerEmbedder(
         str(model.folder),
         device=settings.device,
         dtype=settings.dtype,
         revision=model.revision,
         name=model.name,
     )
+    return embedder
 
 
 def _remote(model: str, settings: EmbeddingSettings) -> Embedder:
@@ -168,7 +170,7 @@ def _remote(model: str, settings: EmbeddingSettings) -> Embedder:
 
 
 def _on_disk(name: str, home: Path) -> ModelFolder:
-    folder = _folder_of(name)
+    folder = model_at(name)
     if folder is None:
         folder = find_model(name, home=home, cache=hub_cache(os.environ))
     if folder is not None:
@@ -194,17 +196,9 @@ def _on_disk(name: str, home: Path) -> ModelFolder:
     )
 
 
-def _folder_of(name: str) -> ModelFolder | None:
-    path = Path(name).expanduser()
-    if not name or not path.is_dir() or what_is_missing(path):
-        return None
-    # The absolute path is pinned, so that a collection finds it from any working folder.
-    return ModelFolder(str(path.resolve()), path.resolve(), None)
-
-
 def _default_name(settings: EmbeddingSettings, home: Path) -> str:
     if settings.model != "auto":
-        folder = _folder_of(settings.model)
+        folder = model_at(settings.model)
         return settings.model if folder is None else folder.name
     has_files = find_model(PREFERRED, home=home, cache=hub_cache(os.environ)) is not None
     return PREFERRED if has_files and _is_installed("sentence_transformers") else NAME
