@@ -70,6 +70,6 @@ def to_wire(error: BaseException) -> dict[str, str]:
 def from_wire(wire: dict[str, str]) -> errors.KnowledgeBaseError:
     """Return the error that `to_wire` described."""
     error_type = getattr(errors, wire["type"], errors.KnowledgeBaseError)
-    error = errors.KnowledgeBaseError.__new__(error_type)
+    error: errors.KnowledgeBaseError = errors.KnowledgeBaseError.__new__(error_type)
     errors.KnowledgeBaseError.__init__(error, wire["message"], hint=wire["hint"], code=wire["code"])
     return error

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kb.analyzer import QueryTerm, analyzer_for
-from kb.bm25 import QueryEvidence, evidence, idf
+from kb.bm25 import Evidence, QueryEvidence, evidence, idf
 from kb.errors import ModelError
 from kb.models.profiles import Profile
 from kb.ports import CollectionView, Embedder
@@ -77,6 +77,15 @@ class Candidates:
     degraded: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scores:
+    evidence: Evidence
+    relevance: Floats
+    fused: Floats
+    cosine: Floats
+    pairs: list[str]
+
+
 class Stopwatch:
     """Adds up milliseconds by stage."""
 
@@ -117,7 +126,7 @@ def find_candidates(
         rankings["dense"] = view.vectors.search(vector, k=POOL, allowed=allowed)
     watch.lap("dense")
     ordinals = np.unique(np.concatenate([r.ordinals for r in rankings.values()]))
-    found = _scored(source, request.query, ordinals, terms=terms, vector=vector, mode=mode)
+    scores = _scored(source, request.query, ordinals, terms=terms, vector=vector, mode=mode)
     watch.lap("fuse")
     return Candidates(
         source=source,
@@ -126,7 +135,13 @@ def find_candidates(
         rankings=rankings,
         mode=mode,
         degraded=degraded,
-        **found,
+        relevance=scores.relevance,
+        fused=scores.fused,
+        bm25=scores.evidence.bm25,
+        cosine=scores.cosine,
+        coverage=scores.evidence.coverage,
+        window=scores.evidence.window,
+        pairs=scores.pairs,
     )
 
 
@@ -162,7 +177,7 @@ def _scored(
     terms: list[tuple[QueryTerm, float]],
     vector: npt.NDArray[np.float32] | None,
     mode: str,
-) -> dict[str, object]:
+) -> _Scores:
     view = source.view
     question = QueryEvidence(
         ids=np.array([term.id for term, _ in terms], dtype=np.int64),
@@ -186,15 +201,7 @@ def _scored(
     judged = _judged(
         source, mode, pairs, cosine=cosine, coverage=found.coverage, window=found.window
     )
-    return {
-        "relevance": judged,
-        "fused": fused,
-        "bm25": found.bm25,
-        "cosine": cosine,
-        "coverage": found.coverage,
-        "window": found.window,
-        "pairs": pairs,
-    }
+    return _Scores(found, judged, fused, cosine, pairs)
 
 
 def _judged(

@@ -149,3 +149,4 @@ def _evaluate(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("folder", metavar="DIR")
     parser.add_argument("--mode", choices=["hybrid", "lexical", "dense"], default="hybrid")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N queries")
+    parser.add_argument("--keep-home", metavar="DIR", help="keep the measured home for a rerun")

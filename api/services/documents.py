@@ -115,7 +115,7 @@ class DocumentService:
             ],
         }
 
-    def list(
+    def listing(
         self, prefix: str, *, collections: Sequence[str] = (), scope: Scope
     ) -> dict[str, object]:
         """Return the documents under a uri prefix or a path prefix, by collection and path.

@@ -157,7 +157,7 @@ class Operations:
         )
 
     def _list(self, call: Call) -> dict[str, object]:
-        return self.documents.list(
+        return self.documents.listing(
             call.text("prefix"), collections=call.texts("collections"), scope=call.scope
         )
 

@@ -106,7 +106,8 @@ class ExactIndex:
         else:
             bitmap = np.packbits(mask, bitorder="little")
             selector = faiss.IDSelectorBitmap(n_rows, faiss.swig_ptr(bitmap))
-            _, rows = index.search(query, n, params=faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]  # a keyword of the wrapper)
+            parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
+            _, rows = index.search(query, n, params=parameters)
         found: Ordinals = self._ordinals[rows[0][rows[0] >= 0]]
         return found
 
