@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from kb.errors import ModelError
 from kb.models.guards import encodable, unit_rows
-from kb.text import n_cjk
+from kb.text import collapse_whitespace, n_cjk
 from kb.types import ModelIdentity, Vectors
 
 BATCH = 64
@@ -168,10 +168,10 @@ class RemoteEmbedder:
         said = error.read(MAX_SAID_BYTES).decode("utf-8", errors="replace")
         with contextlib.suppress(ValueError, TypeError, KeyError):
             said = json.loads(said)["error"]["message"]
-        said = " ".join(str(said).split())[:MAX_SAID_CHARACTERS]
+        said = collapse_whitespace(str(said))
         if self._api_key:
             said = said.replace(self._api_key, "***")
-        return f"answered HTTP {error.code}: {said}"
+        return f"answered HTTP {error.code}: {said[:MAX_SAID_CHARACTERS]}"
 
     def _matrix(self, content: object, n_texts: int) -> npt.NDArray[np.float64]:
         found = content.get("data") if isinstance(content, dict) else None
@@ -180,11 +180,10 @@ class RemoteEmbedder:
         if len(found) != n_texts:
             raise self._error(f"answered {len(found)} vectors for {n_texts} texts")
         places = [row.get("index", place) for place, row in enumerate(found)]
-        if sorted(map(str, places)) != sorted(map(str, range(n_texts))):
+        if not all(type(p) is int for p in places) or set(places) != set(range(n_texts)):
             raise self._error("numbered its vectors wrongly")
-        rows = [
-            row.get("embedding") for _, row in sorted(zip(places, found, strict=True), key=_place)
-        ]
+        by_place = dict(zip(places, found, strict=True))
+        rows = [by_place[place].get("embedding") for place in range(n_texts)]
         try:
             matrix = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -235,7 +234,3 @@ def _shown(base_url: str) -> str:
 def _retry_after_s(error: urllib.error.HTTPError) -> float:
     told = error.headers.get("Retry-After", "")
     return float(told) if told.isascii() and told.isdigit() else 0.0
-
-
-def _place(pair: tuple[int, dict[str, object]]) -> int:
-    return pair[0]

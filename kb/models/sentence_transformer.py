@@ -6,6 +6,7 @@ import copy
 import os
 import threading
 from collections.abc import Sequence
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,17 @@ MAX_WHY_CHARACTERS = 300
 _DTYPES = ("float32", "bfloat16", "float16")
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
 _UNLIMITED_TOKENS = 1_000_000
+# What the libraries let out over damaged files, unknown devices and unfit configurations.
+_LOADING_ERRORS = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    RuntimeError,
+    AssertionError,
+    UnpicklingError,
+)
 _SPLIT_MARKS = "\n。！？；.!?;，, "
 
 
@@ -145,7 +157,7 @@ class SentenceTransformerEmbedder:
         return unit_rows(rows, model=self._name)
 
     def _windows(self, text: str, prompt: str) -> list[str]:
-        """Cut a text in halves until each fits, after the sentence end next to the middle."""
+        """Cut a text in halves until each fits, where a line or a sentence ends near the middle."""
         if len(text) <= 1 or self._n_tokens(prompt + text) <= self._identity.max_tokens:
             return [text]
         middle = _cut(text)
@@ -178,7 +190,7 @@ def _loaded(found: ModelFolder, *, device: str, dtype: str) -> Any:
         )
         # Newer transformers load in the type of the file, older ones in float32.
         return model.to(getattr(torch, dtype)).eval()
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
+    except (*_LOADING_ERRORS, SafetensorError) as error:
         why = collapse_whitespace(str(error))[:MAX_WHY_CHARACTERS]
         raise ModelError(
             f"embedding model {found.name!r} cannot be loaded on device {device!r}: {why}",
