@@ -6,6 +6,7 @@ import copy
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pickle import UnpicklingError
 from typing import Any
 
@@ -78,7 +79,8 @@ class SentenceTransformerEmbedder:
             raise ModelError(
                 f"embedding.dtype = {dtype!r} is unknown", hint=f"Known: {', '.join(_DTYPES)}."
             )
-        self._name = name or found.name
+        found = replace(found, name=name or found.name)
+        self._name = found.name
         self._model = _loaded(found, device=device, dtype=dtype)
         prompts: dict[str, str] = self._model.prompts
         self._query_prompt = prompts.get("query") or ""
