@@ -67,19 +67,24 @@ class RemoteEmbedder:
         Raises:
             ModelError: The url is no http(s) url, or the endpoint does not answer as it should.
         """
-        parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
+        if not _is_http(base_url):
             raise ModelError(
                 f"embedding.base_url {_shown(base_url)!r} is not an http or https url",
                 hint="Write it as http://HOST:PORT/v1, the key in a variable (api_key_env).",
             )
+        if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
+            raise ModelError(
+                "the key of the embedding endpoint has characters that no key has",
+                hint="Look for spaces, quotes or line ends in the variable embedding.api_key_env.",
+            )
+        parts = urlsplit(base_url)
         self._url = base_url.rstrip("/") + "/embeddings"
         self._shown_url = _shown(base_url)
         self._model = model
         self._api_key = api_key
         self._sleep = sleep
         self._timeout_s = timeout_s
-        self._opener = _opener(parts.hostname)
+        self._opener = _opener(parts.hostname or "")
         self._dimension = 0
         self._dimension = int(self._embed([_PROBE]).shape[1])
         self._identity = ModelIdentity(
@@ -165,7 +170,9 @@ class RemoteEmbedder:
         # Some services repeat the key in what they say about it.
         if error.code in {401, 403}:
             return f"refused the key (HTTP {error.code}); see embedding.api_key_env"
-        said = error.read(MAX_SAID_BYTES).decode("utf-8", errors="replace")
+        said = ""
+        with contextlib.suppress(OSError, HTTPException):
+            said = error.read(MAX_SAID_BYTES).decode("utf-8", errors="replace")
         with contextlib.suppress(ValueError, TypeError, KeyError):
             said = json.loads(said)["error"]["message"]
         said = collapse_whitespace(str(said))
@@ -225,9 +232,22 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def _is_http(base_url: str) -> bool:
+    try:
+        parts = urlsplit(base_url)
+        has_place = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    has_more = parts.username is not None or parts.query or parts.fragment or " " in base_url
+    return has_place and parts.scheme in {"http", "https"} and not has_more
+
+
 def _shown(base_url: str) -> str:
     """Return a url without what may be secret in it."""
-    parts = urlsplit(base_url)
+    try:
+        parts = urlsplit(base_url)
+    except ValueError:
+        return "…"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 

