@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from kb.text import CJK_CLASS
@@ -19,16 +19,17 @@ MAX_NESTING = 20
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A top-level block of a text.
+    """A block of a text.
 
     Attributes:
-        kind: `heading`, `paragraph`, `list`, `table`, `fence`, `code`, `quote`, `html`,
+        kind: `heading`, `paragraph`, `list`, `item`, `table`, `fence`, `code`, `quote`, `html`,
             `front_matter` or `rule`.
         start: Code points into the text.
         end: Exclusive; blank lines after a block belong to it.
         level: Of a heading, 1..6; else 0.
         title: Of a heading, without markup; else empty.
-        parts: Where the parts of a list (its items) or a table (its rows) begin.
+        rows: Where the rows of a table begin, the header first.
+        children: The blocks inside a list (its items), an item or a quote; they cover it.
     """
 
     kind: str
@@ -36,7 +37,20 @@ class Block:
     end: int
     level: int = 0
     title: str = ""
-    parts: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+    children: tuple[Block, ...] = ()
+
+
+@dataclass(slots=True)
+class _Found:
+    """A block while its children are looked for."""
+
+    kind: str
+    start: int
+    level: int = 0
+    title: str = ""
+    rows: list[int] = field(default_factory=list)
+    children: list[_Found] = field(default_factory=list)
 
 
 _KINDS = {
@@ -44,6 +58,7 @@ _KINDS = {
     "paragraph_open": "paragraph",
     "bullet_list_open": "list",
     "ordered_list_open": "list",
+    "list_item_open": "item",
     "table_open": "table",
     "fence": "fence",
     "code_block": "code",
@@ -58,7 +73,7 @@ _IMAGE_OR_LINK = re.compile(
     r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)"
 )
 _TAG = re.compile(r"<[^<>]*>")
-_EMPHASIS = re.compile(r"(\*\*\*|\*\*|\*|~~|`+)(\S(?:.*?\S)?)\1")
+_EMPHASIS = re.compile(r"(\*\*\*|\*\*|\*|~~|`{1,3})(\S(?:.*?\S)?)\1")
 _UNDERSCORES = re.compile(r"(?<!\w)(__|_)(\S(?:.*?\S)?)\1(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _MAX_TITLE = 300
@@ -99,50 +114,54 @@ def blocks_of(text: str, *, markup: str) -> list[Block]:
     if not text.strip():
         return []
     found = _markdown_blocks(text) if markup == "markdown" else _plain_blocks(text, markup=markup)
-    return _covering(found, len(text))
+    return list(_covering(text, found, 0, len(text))) or [Block("paragraph", 0, len(text))]
 
 
-def _covering(found: Sequence[Block], n_characters: int) -> list[Block]:
-    """Let each block reach to the next one, the first from the beginning."""
-    covering: list[Block] = []
+def _covering(text: str, found: Sequence[_Found], start: int, end: int) -> tuple[Block, ...]:
+    """Let blocks cover a span: each reaches to the next one, the first from the beginning."""
+    inked: list[_Found] = []
     for number, block in enumerate(found):
-        start = 0 if number == 0 else block.start
-        end = found[number + 1].start if number + 1 < len(found) else n_characters
-        covering.append(Block(block.kind, start, end, block.level, block.title, block.parts))
-    return covering
+        following = found[number + 1].start if number + 1 < len(found) else end
+        # What is blank for Python need not be so for Markdown (U+3000, U+00A0): it goes with
+        # its neighbour.
+        if text[block.start : following].strip():
+            inked.append(block)
+    covering: list[Block] = []
+    for number, block in enumerate(inked):
+        first = block.start if number else start
+        last = inked[number + 1].start if number + 1 < len(inked) else end
+        children = _covering(text, block.children, first, last)
+        rows = tuple(block.rows)
+        covering.append(Block(block.kind, first, last, block.level, block.title, rows, children))
+    return tuple(covering)
 
 
-def _markdown_blocks(text: str) -> list[Block]:
+def _markdown_blocks(text: str) -> list[_Found]:
     starts = _line_starts(text)
     tokens = _markdown().parse(text)
-    found: list[Block] = []
+    roots: list[_Found] = []
+    # Where the blocks go that are met next; what is no block of ours hands on its parent's.
+    levels: list[list[_Found]] = [roots]
+    table: _Found | None = None
     for number, token in enumerate(tokens):
-        if token.level or token.map is None or token.type not in _KINDS:
+        if token.nesting < 0:
+            levels.pop()
             continue
-        start, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
-        if found and start < found[-1].end and start <= found[-1].start:
-            continue
-        kind = _KINDS[token.type]
-        if kind == "heading":
-            title = clean_title(tokens[number + 1].content)
-            found.append(Block(kind, start, end, int(token.tag[1]), title))
-        else:
-            parts = _parts(tokens, number, starts) if kind in {"list", "table"} else ()
-            found.append(Block(kind, start, end, parts=parts))
-    if not found:
-        found.append(Block("paragraph", 0, len(text)))
-    return found
-
-
-def _parts(tokens: Sequence[Token], opening: int, starts: Sequence[int]) -> tuple[int, ...]:
-    wanted = {"list_item_open": 1, "tr_open": 2}
-    parts: list[int] = []
-    for token in tokens[opening + 1 :]:
-        if token.level == 0:
-            break
-        if wanted.get(token.type) == token.level and token.map is not None:
-            parts.append(starts[token.map[0]])
-    return tuple(dict.fromkeys(parts))
+        inside = levels[-1]
+        kind = _KINDS.get(token.type)
+        if kind is not None and token.map is not None:
+            block = _Found(kind, starts[token.map[0]])
+            if kind == "heading":
+                block.level = int(token.tag[1])
+                block.title = clean_title(tokens[number + 1].content)
+            table = block if kind == "table" else table
+            levels[-1].append(block)
+            inside = block.children
+        elif token.type == "tr_open" and table is not None and token.map is not None:
+            table.rows.append(starts[token.map[0]])
+        if token.nesting > 0:
+            levels.append(inside)
+    return roots
 
 
 def _line_starts(text: str) -> list[int]:
@@ -158,7 +177,7 @@ def _line_starts(text: str) -> list[int]:
 
 def clean_title(title: str) -> str:
     """Return a heading's words without ids, links, emphasis, tags and escapes."""
-    title = _HEADING_ID.sub("", title[: _MAX_TITLE * 4])
+    title = _HEADING_ID.sub("", title[: _MAX_TITLE * 2])
     title = _IMAGE_OR_LINK.sub(r"\1", title)
     title = _TAG.sub("", title)
     for pattern in (_EMPHASIS, _UNDERSCORES):
@@ -167,23 +186,22 @@ def clean_title(title: str) -> str:
     return " ".join(title.split())[:_MAX_TITLE]
 
 
-def _plain_blocks(text: str, *, markup: str) -> list[Block]:
+def _plain_blocks(text: str, *, markup: str) -> list[_Found]:
     starts = _line_starts(text)
-    lines = [text[a:b] for a, b in zip(starts, starts[1:], strict=False)]
-    found: list[Block] = []
-    opened: int | None = None
+    lines = [text[a:b] for a, b in pairwise(starts)]
+    found: list[_Found] = []
+    is_open = False
     kind = "code" if markup == "code" else "paragraph"
     for number, line in enumerate(lines):
         if not line.strip():
-            opened = None
+            is_open = False
             continue
         heading = _plain_heading(lines, number) if markup == "plain" else None
         if heading is not None:
-            found.append(Block("heading", starts[number], starts[number + 1], *heading))
-            opened = None
-        elif opened is None:
-            opened = starts[number]
-            found.append(Block(kind, opened, starts[number + 1]))
+            found.append(_Found("heading", starts[number], *heading))
+        elif not is_open:
+            found.append(_Found(kind, starts[number]))
+        is_open = heading is None
     return found
 
 

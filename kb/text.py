@@ -116,7 +116,7 @@ def line_of(starts: Sequence[int], offset: int) -> int:
 # paragraph, a list item or a table row.
 _CLOSERS = "\"'”’」』）)】》〉］\\]"
 _END = re.compile(
-    rf"(?:[。！？；…｡]+[{_CLOSERS}]*)|(?:[.?!]+[{_CLOSERS}]*(?=\s))|(?:\n(?=\s*\n))"
+    rf"(?:[。！？；…｡]+[{_CLOSERS}]*)|(?:(?<![.?!])[.?!]++[{_CLOSERS}]*+(?=\s))|(?:\n(?=[^\S\n]*\n))"
     rf"|(?:\n(?=[ \t]*(?:[-*+•]|\d{{1,9}}[.)])[ \t]))|(?:\n(?=[ \t]*\|))"
     rf"|(?:(?<=\|)[ \t]*\n)|(?:\n(?=[ \t]*(?:#{{1,6}}[ \t]|>|```|~~~)))"
 )
@@ -155,6 +155,22 @@ def sentences(text: str) -> list[tuple[int, int]]:
         else:
             spans[-1] = (spans[-1][0], len(text))
     return spans
+
+
+def last_sentences(text: str, *, most: float) -> str:
+    """Return whole sentences from the end of a text, at most so many units; never all of it."""
+    # Only the tail can matter; a sentence that begins before it is too long anyway.
+    tail_from = max(0, len(text) - int(most * 6) - 1)
+    tail = text[tail_from:]
+    chosen = len(tail)
+    size = 0.0
+    for start, end in reversed(sentences(tail)):
+        size += units(tail[start:end])
+        if size > most or (start == 0 and tail_from):
+            break
+        chosen = start
+    found = tail[chosen:]
+    return found if found.strip() and len(found) < len(text) else ""
 
 
 def _is_end(text: str, mark: int, end: int) -> bool:

@@ -53,7 +53,7 @@ class EvaluationService:
         mode = str(options.get("mode") or "hybrid")
         keep = options.get("keep_home")
         with _home(str(keep) if keep else None) as home, Engines(home, settings) as engines:
-            names = _ingest(judged, home, engines=engines, emit=emit, cancelled=cancelled)
+            names = ingest_judged(judged, home, engines=engines, emit=emit, cancelled=cancelled)
             search = SearchService(engines)
 
             def ask(query: Query) -> Sequence[Answer]:
@@ -87,7 +87,7 @@ def _home(keep: str | None) -> Iterator[Path]:
         yield Path(folder).resolve()
 
 
-def _ingest(
+def ingest_judged(
     judged: JudgedSet,
     home: Path,
     *,
