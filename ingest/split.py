@@ -204,11 +204,9 @@ class _Packer:
         if self._ruler.size(before.first, after.end) > self._rules.cap:
             return None
         is_inner = before.section is not None and before.section == after.section
-        if not is_inner:
-            if not (self._is_small(before) or self._is_small(after)):
-                return None
-            if not may_join(before.headings, after.headings):
-                return None
+        has_small = self._is_small(before) or self._is_small(after)
+        if not is_inner and not (has_small and may_join(before.headings, after.headings)):
+            return None
         n_common = len(common_path(before.headings, after.headings))
         return not is_inner, -n_common, self._pieces[after.first].cut, self._hash(after.first)
 
@@ -226,9 +224,8 @@ def _is_weakest(keys: Sequence[_Strength | None], number: int) -> bool:
     key = keys[number]
     before = keys[number - 1] if number else None
     after = keys[number + 1] if number + 1 < len(keys) else None
-    if key is None:
-        return False
-    return (before is None or key < before) and (after is None or key <= after)
+    is_weaker = key is not None and (before is None or key < before)
+    return is_weaker and (after is None or key is None or key <= after)
 
 
 def _chunks(
